@@ -1,0 +1,1 @@
+"""How versions get served: model conversion, adapter checks, one driver per kind of model server, and the keeper."""

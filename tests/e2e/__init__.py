@@ -1,0 +1,1 @@
+"""The product in a real Chromium, as visitors and staff see it."""

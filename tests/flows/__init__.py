@@ -1,0 +1,1 @@
+"""What only the whole product can show: real processes, real Redis, real engine, encoder and worker."""

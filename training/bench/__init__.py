@@ -1,0 +1,1 @@
+"""Benchmarks: what is measured, against what, printed as JSON lines."""

@@ -1,0 +1,1 @@
+"""Loaders: files into frozen values that recipes and benchmarks read."""

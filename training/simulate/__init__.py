@@ -1,0 +1,1 @@
+"""Simulated visitors that talk with a policy; filled by the recipe issues."""
