@@ -137,14 +137,14 @@ def test_broken_reply_keeps_its_text_and_can_be_tried_again(
 ) -> None:
     chat = ChatPage(open_page(), product, site=stories).open()
     reply = chat.begin_story(characters=40)
+    server = product.endpoint()
     product.kill(product.model_server())
     expect(reply).to_have_attribute("data-status", "failed")
     text = chat.text_of(reply)
     assert len(text) >= 30  # laid out: without the marks
     expect(reply.get_by_text("broke off in the middle")).to_be_visible()
     shot(chat.page, "broken")
-    wait_for(lambda: "engine" in product.parts(), timeout_s=10, what="/readyz says that the engine is away")
-    wait_for(lambda: "engine" not in product.parts(), timeout_s=60, what="the version is served again")
+    product.until_served_anew(server)
     chat.button("Try again").click()
     wait_for(lambda: chat.text_of(chat.reply) not in {"", text}, timeout_s=60, what="another answer begins")
     chat.stop()

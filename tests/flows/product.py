@@ -10,6 +10,7 @@ import json
 import os
 import re
 import signal
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -130,6 +131,24 @@ class RunningProduct:
         assert (answer.status == 200) == (not wrong)
         return wrong
 
+    @contextlib.contextmanager
+    def hearing_what_is_wrong(self) -> Iterator[set[str]]:
+        """Every part that /readyz called wrong at some time during the block, however briefly."""
+        heard: set[str] = set()
+        over = threading.Event()
+
+        def listen() -> None:
+            while not over.wait(0.05):
+                heard.update(self.parts())
+
+        listener = threading.Thread(target=listen)
+        listener.start()
+        try:
+            yield heard
+        finally:
+            over.set()
+            listener.join()
+
     def metric(self, name: str, *, web: int = 0) -> float:
         """A counter as /metrics serves it; `name` with its labels as Prometheus writes them."""
         text = str(self.call("GET", "/metrics", web=web).body)
@@ -160,6 +179,20 @@ class RunningProduct:
         with contextlib.closing(self.redis) as client:
             rows: Any = client.hgetall(ENDPOINTS_KEY)
         return Endpoint.from_json(next(iter(rows.values())))
+
+    def until_served_anew(self, before: Endpoint, *, timeout_s: float = 60.0) -> None:
+        """The live version has another server than `before` (each start has a key of its own) and all is ready.
+
+        Waiting for /readyz to say that the engine is away would miss it on a machine that starts a server in a second.
+        """
+
+        def is_another() -> bool:
+            with contextlib.closing(self.redis) as client:
+                rows: Any = client.hvals(ENDPOINTS_KEY)
+            keys = {Endpoint.from_json(row).api_key for row in rows}
+            return bool(keys) and before.api_key not in keys and "engine" not in self.parts()
+
+        wait_for(is_another, timeout_s=timeout_s, what="the version is served again")
 
     @property
     def model_folder(self) -> Path:
