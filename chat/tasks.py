@@ -30,6 +30,10 @@ from rubric import EncoderError, EngineError
 logger = logging.getLogger(__name__)
 COME_BACK_S = 1.0
 MAX_ATTEMPTS = 5  # of one reply; then it stays ungraded and counted, so that no reply is graded for ever
+# Rest after a failure, four times as long each time: the last attempt comes an hour and a half after the first, so that
+# an encoder or engine that is away for some minutes costs no grade.
+FIRST_REST_S = 60
+REST_GROWTH = 4
 ATTEMPTS_KEPT_S = 86_400
 MISSED_AT_ONCE = 20
 MISSED_LOOKED_AT = 1_000
@@ -97,6 +101,18 @@ def _is_given_up(reply_id: str) -> bool:
     return int(redis_sync().get(f"rapport:grade-attempts:{reply_id}") or 0) >= MAX_ATTEMPTS
 
 
+def _rest(reply_id: str) -> None:
+    """Keep `grade_missed` from asking again too soon; where Redis is away it asks at once, as often as is left."""
+    with suppress(RedisError, OSError):
+        client = redis_sync()
+        attempts = int(client.get(f"rapport:grade-attempts:{reply_id}") or 1)
+        client.set(f"rapport:grade-rests:{reply_id}", 1, ex=FIRST_REST_S * REST_GROWTH ** (attempts - 1))
+
+
+def _is_resting(reply_id: str) -> bool:
+    return bool(redis_sync().exists(f"rapport:grade-rests:{reply_id}"))
+
+
 def _come_back(reply_id: str) -> None:
     """Ask again in a moment, and leave a mark, so that `grade_missed` does not send a second task after this one.
 
@@ -109,6 +125,10 @@ def _come_back(reply_id: str) -> None:
 
 def _is_waiting(reply_id: str) -> bool:
     return bool(redis_sync().exists(f"rapport:grade-waiting:{reply_id}"))
+
+
+def _is_due(reply_id: str) -> bool:
+    return not (_is_given_up(reply_id) or _is_waiting(reply_id) or _is_resting(reply_id))
 
 
 @shared_task(name="chat.tasks.grade_turn")
@@ -126,6 +146,7 @@ def grade_turn(reply_id: str) -> str:
         ERRORS.labels(code="grading").inc()
         GRADINGS_FAILED.labels(kind=type(error).__name__).inc()
         logger.warning("grading failed reply=%s error=%s", reply_id, type(error).__name__)
+        _rest(reply_id)
         return "failed"
     finally:
         admission.drop_grading_lock(reply_id)
@@ -147,8 +168,7 @@ def grade_missed() -> int:
     """Enqueue what finished a while ago and has no score; returns how many."""
     missed = grading.missed_replies(limit=MISSED_LOOKED_AT, older_than_s=60)
     try:  # before the cut, so that twenty that are given up do not hide the rest for a day
-        lost = (one for one in missed if not _is_given_up(str(one)) and not _is_waiting(str(one)))
-        found = list(islice(lost, MISSED_AT_ONCE))
+        found = list(islice((one for one in missed if _is_due(str(one))), MISSED_AT_ONCE))
     except (RedisError, OSError):
         return 0
     for reply_id in found:

@@ -155,6 +155,24 @@ def test_reply_that_cannot_be_graded_is_given_up_after_five_attempts(
     assert take_grading_lock("next")
 
 
+def test_failed_reply_rests_longer_each_time_before_it_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An encoder or engine that is away for half an hour must not use up every attempt."""
+    make_version(VersionKind.GENERATOR)
+    make_version(VersionKind.JUDGE)
+    answer_with(monkeypatch, *[EngineTimeout(stage="whole", limit_s=1) for _ in range(20)])
+    reply = finished_reply(seconds_ago=100)
+    rests = []
+    for _ in range(MAX_ATTEMPTS - 1):
+        assert grade_missed() == 1
+        assert grade_turn(str(reply.pk)) == "failed"
+        assert grade_missed() == 0
+        rests.append(redis_sync().ttl(f"rapport:grade-rests:{reply.pk}"))
+        redis_sync().delete(f"rapport:grade-rests:{reply.pk}")
+    assert rests == pytest.approx([60, 240, 960, 3840], abs=2)
+    assert grade_turn(str(reply.pk)) == "failed"
+    assert grade_missed() == 0
+
+
 def test_yielding_is_no_attempt(reply: Message, monkeypatch: pytest.MonkeyPatch) -> None:
     answer_with(monkeypatch, draft_text(), LEVELS)
     assert take_grading_lock("another")
