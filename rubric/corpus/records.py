@@ -102,6 +102,12 @@ class Record(BaseModel):
         return value
 
 
+class IdentifiedRecord(Record):
+    """A line with a name of its own."""
+
+    id: str
+
+
 class MatrixRow(Record):
     """Who writes which conversation: planned before the first was written."""
 
@@ -198,7 +204,7 @@ class CorpusTurn(Record):
         return Weights.from_points(dict(zip(Dimension, self.points, strict=True)))
 
 
-class Conversation(Record):
+class Conversation(IdentifiedRecord):
     """One conversation of the corpus."""
 
     id: Annotated[str, Field(pattern=r"^[a-d]-\d{3}$")]
@@ -233,13 +239,21 @@ def read_matrix(path: Path = MATRIX) -> tuple[MatrixRow, ...]:
 
 def read_corpus(folder: Path = CONVERSATIONS) -> tuple[Conversation, ...]:
     """Every conversation, in the order of their ids. Raises CorpusInvalid, also for an id that is given twice."""
-    found: dict[str, Conversation] = {}
+    return tuple(sorted(read_folder(folder, kind=Conversation), key=lambda one: one.id))
+
+
+_Identified = TypeVar("_Identified", bound=IdentifiedRecord)
+
+
+def read_folder(folder: Path, *, kind: type[_Identified]) -> tuple[_Identified, ...]:
+    """Every line of every `*.jsonl`, in the order of the files. Raises CorpusInvalid, also for an id given twice."""
+    found: dict[str, _Identified] = {}
     for path in sorted(folder.glob("*.jsonl")):
-        for number, conversation in enumerate(read_conversations(path), start=1):
-            if conversation.id in found:
-                raise CorpusInvalid(path=path, line=number, reason=f"the id {conversation.id} is there already")
-            found[conversation.id] = conversation
-    return tuple(found[identifier] for identifier in sorted(found))
+        for number, record in enumerate(read_lines(path, kind=kind), start=1):
+            if record.id in found:
+                raise CorpusInvalid(path=path, line=number, reason=f"the id {record.id} is there already")
+            found[record.id] = record
+    return tuple(found.values())
 
 
 _Kind = TypeVar("_Kind", bound=Record)

@@ -1,4 +1,4 @@
-"""What the examiner learns from: author D's pairs and levels, real replies of other voices, and text that is no reply.
+"""What the examiner learns from: author D's pairs and levels, pairs and real replies of other voices, and no replies.
 
 Text that is none is made of other kinds than the families that `training/bench/judge_probes` measures with: words
 shuffled or drawn, replies cut short, run together or given to another talk, visitors' messages, strangers' comments,
@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Final
 
 from rubric.bank import load_bank
+from rubric.corpus.examiner_pairs import ExaminerPair, read_examiner_pairs
+from rubric.corpus.no_replies import EXAMINER_NO_REPLIES, read_no_replies
 from rubric.corpus.pairs import CorpusPair, kept_pairs, read_relabels
 from rubric.corpus.records import Conversation, Mechanisms
 from rubric.corpus.rubrics import Side
@@ -101,7 +103,7 @@ class ExaminerRows:
         )
 
 
-REPLIES: Final = frozenset({"own", "counsel", "comfort"})
+REPLIES: Final = frozenset({"own", "voice", "counsel", "comfort"})
 
 
 def load_rows(
@@ -113,9 +115,14 @@ def load_rows(
     dice = random.Random(seed)
     graded = tuple(_graded(mine))
     comments = load_file(public / "goemotions" / "train.tsv.gz", GOEMOTIONS)
-    others = [*_voices(public, comments, dice), *_from_pairs(pairs, groups, comments, dice)]
+    voices = [_voice(pair) for pair in read_examiner_pairs()]
+    others = [
+        *(side for pair in voices for side in (pair.better, pair.worse)),
+        *_voices(public, comments, dice),
+        *_from_pairs(pairs, groups, comments, dice),
+    ]
     return ExaminerRows(
-        pairs=tuple(_pair(pair) for pair in pairs),
+        pairs=(*(_pair(pair) for pair in pairs), *voices),
         graded=graded,
         others=tuple(others),
         known=_known_words(graded, public),
@@ -137,6 +144,16 @@ def _pair(pair: CorpusPair) -> PairOfReplies:
     return PairOfReplies(
         better=_sample(pair, pair.turn.reply, kind="own"), worse=_sample(pair, pair.worse.text, kind="own")
     )
+
+
+def _voice(pair: ExaminerPair) -> PairOfReplies:
+    """Of an author whose pairs lie outside the conversations, so that every fold trains on them."""
+    *earlier, message = pair.context
+    better, worse = (
+        Sample(kind="voice", text=text, message=message, earlier=" ".join(earlier), conversation=_OUTSIDE)
+        for text in (pair.better, pair.worse)
+    )
+    return PairOfReplies(better=better, worse=worse)
 
 
 def _graded(conversations: Iterable[Conversation]) -> Iterator[GradedReply]:
@@ -188,6 +205,7 @@ def _from_pairs(
     plain = [_unmasked(one) for one in unkind]
     criteria = [one.text for one in load_bank().criteria if "{" not in one.text]
     lines = prompt_lines()
+    written = [one.text for one in read_no_replies(EXAMINER_NO_REPLIES)]
     for pair in pairs:
         group = next(group for group in groups if pair.conversation.id in group)
         others = [one for one in pairs if one.conversation.id in group and one.conversation.id != pair.conversation.id]
@@ -195,6 +213,7 @@ def _from_pairs(
             *_spoilt(dice.choice((pair.turn.reply, pair.worse.text)), others, dice),
             *_of_others(others, dice),
             ("criteria", " ".join(dice.sample(criteria, dice.choice((1, 1, 2, 3))))),
+            ("written", dice.choice(written)),
             ("remark", dice.choice(others).worse.reason),
             ("note", dice.choice(others).conversation.profile.note),
             ("prompt", " ".join(dice.sample(lines, dice.choice((1, 1, 2))))),

@@ -14,36 +14,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from rubric.bank import load_bank
+from rubric.corpus.no_replies import JUDGE_NO_REPLIES, read_no_replies
 from training.data.judge_rows import JudgeTurn
-
-DOCUMENT_PARTS: Final = (
-    "This section describes how the form is filled in.",
-    "All fields marked with a star are required before the page can be sent.",
-    "The following table lists the parts that come with the set.",
-    "Version 2 of the document replaces the one of last spring.",
-    "Preheat the oven, grease the tin and mix flour and butter.",
-    "The company may change these terms with a notice of thirty days.",
-    "Trains on this line run every twenty minutes until eleven.",
-    "The capital lies on a river and has about two million people.",
-    "Press and hold the button until the lamp turns green.",
-    "Figure 3 shows the mean of both groups with its error.",
-    "The minutes of the meeting were read and approved.",
-    "Our shop uses cookies to remember what is in your basket.",
-    "The answer has three parts: an opening, a body and a close.",
-    "The text above was written in plain language for a general reader.",
-    "Rain in the west, dry later, wind from the north.",
-    "Item not found, see the log for the request number.",
-    "Total due: 48.20, payable by the end of the month.",
-    "A summary of the article: the author describes two cities.",
-    "Here is a list of words in the order of the alphabet.",
-    "The home side won by two goals after extra time.",
-    "Chapter four deals with the history of the building.",
-    "The guidelines for good answers are printed on page nine.",
-    "Each paragraph is rated from one to five by the committee.",
-    "for item in items: print(item.name, item.price)",
-    "Name, street, town, date and signature of the applicant.",
-    "The quick summary below is meant for people in a hurry.",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +69,9 @@ def a_criterion(_turn: JudgeTurn, _other: JudgeTurn, dice: random.Random) -> str
     return ". ".join(criterion.text for criterion in dice.sample(load_bank().criteria, dice.randint(1, 4)))
 
 
-def document(_turn: JudgeTurn, _other: JudgeTurn, dice: random.Random) -> str:
-    """Sentences of papers, pages and tables."""
-    return " ".join(dice.sample(DOCUMENT_PARTS, dice.randint(1, 4)))
+def written(_turn: JudgeTurn, _other: JudgeTurn, dice: random.Random) -> str:
+    """A text that was written to be none: a notice, an advert, a recipe, a speech about somebody else."""
+    return dice.choice(read_no_replies(JUDGE_NO_REPLIES)).text
 
 
 def other_visitor(_turn: JudgeTurn, other: JudgeTurn, _dice: random.Random) -> str:
@@ -119,7 +91,9 @@ _FAMILIES: Final[tuple[Callable[[JudgeTurn, JudgeTurn, random.Random], str], ...
     out_of_place,
     spliced,
     a_criterion,
-    document,
+    written,
+    written,
+    written,
     other_visitor,
     word_heap,
 )

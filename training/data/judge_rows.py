@@ -7,22 +7,20 @@ compared under the turn's own rubric. Author D is the examiner's and never comes
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from rubric.bank import load_bank
 from rubric.bank.criterion import CUE_MARK
+from rubric.corpus.opposed import OpposedTalk
 from rubric.corpus.pairs import Relabel, agrees, all_pairs
-from rubric.corpus.records import FOLDER, Author, Conversation, CorpusTurn, Mechanisms, read_lines
+from rubric.corpus.records import Author, Conversation, CorpusTurn, Mechanisms
 from rubric.corpus.rubrics import levels_of, rubric_of
 from rubric.criteria import Polarity, Rubric
 from rubric.serve.readings import context_text
-from training.data.judge_probes import OpposedCriteria
 
 AUTHORS: Final[tuple[Author, ...]] = ("A", "B", "C")
-OPPOSED: Final = FOLDER / "opposed_train.jsonl"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,15 +76,16 @@ def corpus_turns(
                 group=conversation.id,
                 visitor=turn.visitor,
                 context=context_text(conversation.context_of(index)),
-                criteria=asked_criteria(rubric_of(turn), opposites=opposites),
+                criteria=asked_criteria(rubric_of(turn), turn=identifier, opposites=opposites),
                 replies=_replies(turn),
                 is_pair=identifier in kept,
             )
 
 
-def asked_criteria(rubric: Rubric, *, opposites: Mapping[str, str]) -> tuple[AskedCriterion, ...]:
+def asked_criteria(rubric: Rubric, *, turn: str, opposites: Mapping[str, str]) -> tuple[AskedCriterion, ...]:
     """The rubric's criteria, in order, with the shares that `rubric.reward` gives them.
 
+    `opposites` are by the bank's ids, and by turn and criterion ("a-001.3.own-1") for an author's own sentences.
     A criterion whose cue is not filled has no opposite: nothing can be put into that either.
     """
     known = load_bank().by_id
@@ -95,42 +94,44 @@ def asked_criteria(rubric: Rubric, *, opposites: Mapping[str, str]) -> tuple[Ask
         among = rubric.criteria_of(criterion.dimension)
         weight = criterion.weight / sum(one.weight for one in among)
         is_avoid = criterion.polarity is Polarity.AVOID
-        opposite = opposites.get(criterion.id) if criterion.id in known else None
+        is_own = criterion.id not in known
+        opposite = opposites.get(f"{turn}.{criterion.id}" if is_own else criterion.id)
         asked.append(
             AskedCriterion(
                 text=criterion.text,
                 opposite=None if opposite is None or CUE_MARK in opposite else opposite,
                 share=rubric.weights.of(criterion.dimension) * weight * (-1 if is_avoid else 1),
                 names_fault=is_avoid,
-                is_own=criterion.id not in known,
+                is_own=is_own,
             )
         )
     return tuple(asked)
 
 
-def opposed_turns(lines: Sequence[OpposedCriteria]) -> Iterator[JudgeTurn]:
-    """Turns without a rubric: each reply's sentences, of which one holds and the other does not."""
-    by_reply: dict[tuple[tuple[str, ...], str], list[OpposedCriteria]] = {}
-    for line in lines:
-        by_reply.setdefault((line.context, line.reply), []).append(line)
-    for (said, reply), together in by_reply.items():
+def opposed_turns(talks: Iterable[OpposedTalk]) -> Iterator[JudgeTurn]:
+    """Turns without a rubric: each reply's sentences, both sides of every pair, of which one holds and one does not."""
+    for talk in talks:
         yield JudgeTurn(
-            id=together[0].id,
-            group=together[0].id,
-            visitor=said[-1],
-            context=context_text(together[0].transcript),
+            id=talk.id,
+            group=talk.id,
+            visitor=talk.context[-1],
+            context=context_text(talk.transcript),
             criteria=tuple(
-                AskedCriterion(text=one.criterion, opposite=one.opposite, share=0.0, names_fault=False)
-                for one in together
+                AskedCriterion(text=text, opposite=None, share=0.0, names_fault=False)
+                for sentence, opposite, _ in talk.criteria
+                for text in (sentence, opposite)
             ),
-            replies=(JudgedReply(text=reply, levels=tuple(float(one.true == "criterion") for one in together)),),
+            replies=tuple(
+                JudgedReply(text=reply, levels=tuple(_both_levels(talk, number)))
+                for number, reply in enumerate(talk.replies)
+            ),
             is_pair=False,
         )
 
 
-def read_opposed(path: Path = OPPOSED) -> tuple[OpposedCriteria, ...]:
-    """Every line. Raises CorpusInvalid."""
-    return tuple(read_lines(path, kind=OpposedCriteria))
+def _both_levels(talk: OpposedTalk, reply: int) -> Iterator[float]:
+    for _, _, truths in talk.criteria:
+        yield from (1.0, 0.0) if truths[reply] == "1" else (0.0, 1.0)
 
 
 def _replies(turn: CorpusTurn) -> tuple[JudgedReply, ...]:

@@ -1,9 +1,10 @@
 """Train the examiner: `python -m training.recipes.examiner [--folds] [--config FILE] [--out FILE] [--data DIR]`.
 
-Author D's pairs and levels, other real replies and text that is none -> regressions -> `examiner.safetensors`. With
-`--folds` no weights are written: each fifth of the conversations is read by an examiner that never saw it, EPITOME
-likewise by post, and `examiner/folds.jsonl` and `examiner/epitome.jsonl` in the data folder keep what was found, for
-`training.bench`. No other recipe may load what this makes (`configs.read_config`). Needs public data (docs/data.md).
+Author D's pairs and levels, other authors' pairs, other real replies and text that is none -> regressions ->
+`examiner.safetensors`. With `--folds` no weights are written: each fifth of the conversations is read by an examiner
+that never saw it, EPITOME likewise by post, and `examiner/folds.jsonl` and `examiner/epitome.jsonl` in the data folder
+keep what was found, for `training.bench`. No other recipe may load what this makes (`configs.read_config`). Needs
+public data (docs/data.md).
 """
 
 from __future__ import annotations
@@ -85,7 +86,8 @@ def report_folds(found: Sequence[tuple[int, GradedReply, Examined]], rows: Exami
         for _, one, examined in found
         if examined.quality is not None
     }
-    counted = pair_figures(rows.pairs, quality, seed=seed)
+    own = [pair for pair in rows.pairs if pair.better.conversation]
+    counted = pair_figures(own, quality, seed=seed)
     facts = {
         name: value if value is None or isinstance(value, int) else dataclasses.asdict(value)
         for name, value in counted.items()

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, diags
 from sklearn.linear_model import LogisticRegression
 
-from rubric.examiner import FUSION, Examiner, Lexicon, Reply, Scale, pack, pair_counts
+from rubric.examiner import PAIR_FUSION, Examiner, Lexicon, Reply, Scale, pack, pair_counts
 from rubric.examiner_text import VALIDITY, Numbers, validity_counts
 from training.data.examiner_rows import REPLIES, ExaminerRows, Sample
 from training.recipes.embeddings import Embeddings
@@ -81,7 +81,8 @@ class ExaminerFit:
 def fit_examiner(rows: ExaminerRows, config: ExaminerFit, *, embeddings: Embeddings) -> Examiner:
     """Fit all parts, rounded as they are stored."""
     graded = [to_reply(one.sample, embeddings) for one in rows.graded]
-    lexicon = fit_lexicon([one.text for one in graded], least_texts=config.pair.least_texts)
+    voices = [one.text for pair in rows.pairs for one in (pair.better, pair.worse) if one.kind == "voice"]
+    lexicon = fit_lexicon([*(one.text for one in graded), *voices], least_texts=config.pair.least_texts)
     levels = np.array([one.levels for one in rows.graded])
     tensors: Tensors = {
         "known": pack(sorted(rows.known)),
@@ -133,15 +134,18 @@ def fit_pairs(rows: ExaminerRows, lexicon: Lexicon, config: PairPenalties, *, em
     by_words = _pairwise(lexical[0] - lexical[1], penalty=config.words)
     by_counts = _pairwise(standard[:half] - standard[half:], penalty=config.counts)
     by_embedding = _pairwise(vectors[0] - vectors[1], penalty=config.embedding)
-    surface = sum(np.asarray(one @ by_words).mean() for one in lexical) / 2 + (standard @ by_counts).mean()
-    embedded = sum((one @ by_embedding).mean() for one in vectors) / 2
+    middles = (
+        sum(np.asarray(one @ by_words).mean() for one in lexical) / 2,
+        (standard @ by_counts).mean(),
+        sum((one @ by_embedding).mean() for one in vectors) / 2,
+    )
     return {
         "pair.words": by_words,
         "pair.counts": by_counts,
         "pair.counts.mean": scale.mean,
         "pair.counts.spread": scale.spread,
         "pair.embedding": by_embedding,
-        "pair.bias": np.array([-(FUSION[0] * surface / 2 + FUSION[1] * embedded)]),
+        "pair.bias": np.array([-np.dot(PAIR_FUSION, middles)]),
     }
 
 
@@ -158,7 +162,7 @@ def _pairwise(differences: csr_matrix | Numbers, *, penalty: float) -> Numbers:
 
 
 def fit_genuine(rows: ExaminerRows, config: GenuineFit, *, embeddings: Embeddings) -> Tensors:
-    """Bounds from author D's replies alone, then three weighted regressions of reply or not."""
+    """Bounds from the replies to the same kinds of talk, then three weighted regressions of reply or not."""
     samples = [*(one.sample for one in rows.graded), *rows.others]
     replies = [to_reply(one, embeddings) for one in samples]
     kinds = np.array([one.kind for one in samples])
@@ -167,7 +171,7 @@ def fit_genuine(rows: ExaminerRows, config: GenuineFit, *, embeddings: Embedding
     counts = np.array(
         [validity_counts(one.text, message=one.message, earlier=one.earlier, known=rows.known) for one in replies]
     )
-    mine = counts[kinds == "own"]
+    mine = counts[np.isin(kinds, ["own", "voice"])]
     bounds: Tensors = {
         "genuine.mean": mine.mean(0),
         "genuine.spread": np.maximum(mine.std(0), [LEAST_VALIDITY_SPREAD[name] for name in VALIDITY]),

@@ -26,16 +26,19 @@ import torch
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
 
-from rubric.corpus.opposites import read_opposites
+from rubric.corpus.opposed import read_opposed_talks
+from rubric.corpus.opposites import OWN_OPPOSITES, read_opposites
 from rubric.corpus.pairs import read_relabels
 from rubric.corpus.records import read_corpus
 from rubric.serve.bundle import TOKENIZER
 from rubric.serve.texts import open_tokenizer
-from training.data.judge_rows import JudgeTurn, corpus_turns, opposed_turns, read_opposed
+from training.data.judge_rows import JudgeTurn, corpus_turns, opposed_turns
 from training.recipes.configs import read_table
 from training.recipes.encoder_export import WEIGHTS
+from training.recipes.judge_batches import Example, LowerStates, prepared
 from training.recipes.judge_figures import Heard, figures_of, fit_temperature, hear_turns
-from training.recipes.judge_fit import Example, JudgeFitConfig, Losses, LowerStates, fit, fresh_net, prepared
+from training.recipes.judge_fit import fit, fresh_net
+from training.recipes.judge_fit_config import JudgeFitConfig, Losses
 from training.recipes.judge_net import JudgeNet, trained_tensors
 from training.recipes.minilm import package_folder
 
@@ -85,9 +88,10 @@ def read_config(path: Path) -> JudgeConfig:
 def load_material() -> Material:
     """The committed rows. Raises CorpusInvalid."""
     conversations = read_corpus()
+    opposites = {**read_opposites(), **read_opposites(OWN_OPPOSITES)}
     return Material(
-        turns=tuple(corpus_turns(conversations, relabels=read_relabels(), opposites=read_opposites())),
-        opposed=tuple(opposed_turns(read_opposed())),
+        turns=tuple(corpus_turns(conversations, relabels=read_relabels(), opposites=opposites)),
+        opposed=tuple(opposed_turns(read_opposed_talks())),
         development=frozenset(one.id for one in conversations if one.split == "dev"),
     )
 

@@ -8,7 +8,6 @@ research only, so that no weights are kept and the shipped judge never learns fr
 from __future__ import annotations
 
 import argparse
-import copy
 import json
 import math
 import os
@@ -23,7 +22,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.metrics import f1_score
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from rubric.dialogue import Transcript
@@ -31,8 +30,11 @@ from rubric.serve.readings import Reading, ReplyBlank, build_reading, context_te
 from training.data.epitome import EPITOME
 from training.data.reading import load_file
 from training.data.sources import public_data_folder, source_named
+from training.recipes.averaged_steps import AveragedSteps
+from training.recipes.half_products import half_products
 from training.recipes.judge import CONFIG, Workshop, read_config
-from training.recipes.judge_fit import fresh_net, read_all
+from training.recipes.judge_batches import read_all
+from training.recipes.judge_fit import fresh_net
 from training.recipes.judge_net import MECHANISM_LEVELS, MECHANISMS, JudgeNet
 
 FOLDS: Final = 5
@@ -40,6 +42,8 @@ EPOCHS: Final = 6
 BATCH: Final = 32
 LEARNING_RATE: Final = 1.5e-3
 AVERAGE_DECAY: Final = 0.99
+WEIGHT_DECAY: Final = 0.05
+WARM_UP: Final = 0.1  # of all steps
 NAMES: Final = ("emotional_reactions", "interpretations", "explorations")
 
 
@@ -82,30 +86,21 @@ def fit(rows: Sequence[MechanismRow], shop: Workshop, *, seed: int) -> JudgeNet:
     torch.manual_seed(seed)
     dice = random.Random(seed)
     net = fresh_net(shop.config.fit).train()
-    trained = [parameter for parameter in net.parameters() if parameter.requires_grad]
-    optimizer = torch.optim.AdamW(trained, lr=LEARNING_RATE, weight_decay=0.05)
-    steps = math.ceil(len(rows) / BATCH) * EPOCHS
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=LEARNING_RATE, total_steps=steps, pct_start=0.1)
-    averages = [parameter.detach().clone() for parameter in trained]
+    steps = AveragedSteps(
+        net,
+        rate=LEARNING_RATE,
+        weight_decay=WEIGHT_DECAY,
+        average_decay=AVERAGE_DECAY,
+        steps=math.ceil(len(rows) / BATCH) * EPOCHS,
+        warm_up=WARM_UP,
+    )
     weights = level_weights(rows)
     order = list(rows)
     for _ in range(EPOCHS):
         dice.shuffle(order)
         for at in range(0, len(order), BATCH):
-            loss = _loss(net, order[at : at + BATCH], shop, weights=weights)
-            optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            nn.utils.clip_grad_norm_(trained, 1.0)
-            optimizer.step()
-            schedule.step()
-            with torch.no_grad():
-                for average, parameter in zip(averages, trained, strict=True):
-                    average.lerp_(parameter, 1 - AVERAGE_DECAY)
-    kept = copy.deepcopy(net)
-    with torch.no_grad():
-        for parameter, average in zip([one for one in kept.parameters() if one.requires_grad], averages, strict=True):
-            parameter.copy_(average)
-    return kept.eval()
+            steps.take(_loss(net, order[at : at + BATCH], shop, weights=weights))
+    return steps.averaged()
 
 
 def level_weights(rows: Sequence[MechanismRow]) -> Tensor:
@@ -118,7 +113,7 @@ def level_weights(rows: Sequence[MechanismRow]) -> Tensor:
 
 
 def _loss(net: JudgeNet, rows: Sequence[MechanismRow], shop: Workshop, *, weights: Tensor) -> Tensor:
-    with torch.autocast("cpu", dtype=torch.bfloat16):
+    with half_products():
         read, _ = read_all(net, [row.reading for row in rows], lower=shop.lower)
     by_mechanism = read.mechanisms.float().view(-1, MECHANISMS, MECHANISM_LEVELS)
     wanted = torch.tensor([row.levels for row in rows])
@@ -134,7 +129,7 @@ def predict(net: JudgeNet, rows: Sequence[MechanismRow], shop: Workshop) -> NDAr
     """Probabilities [rows, 3, 3]."""
     parts = []
     for at in range(0, len(rows), BATCH):
-        with torch.autocast("cpu", dtype=torch.bfloat16):
+        with half_products():
             read, _ = read_all(net, [row.reading for row in rows[at : at + BATCH]], lower=shop.lower)
         parts.append(read.mechanisms.double().exp().view(-1, MECHANISMS, MECHANISM_LEVELS))
     found = torch.cat(parts)

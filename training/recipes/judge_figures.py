@@ -15,7 +15,8 @@ from torch import Tensor
 from rubric.score import LEVELS
 from rubric.serve.readings import Reading, build_reading
 from training.data.judge_rows import AskedCriterion, JudgeTurn
-from training.recipes.judge_fit import LowerStates, criteria_of, read_all
+from training.recipes.half_products import half_products
+from training.recipes.judge_batches import LowerStates, criteria_of, grade_asked, read_all
 from training.recipes.judge_net import MECHANISM_LEVELS, MECHANISMS, JudgeNet, level_probabilities
 
 READ_AT_ONCE: Final = 16
@@ -60,18 +61,16 @@ def hear(net: JudgeNet, asked: Sequence[Asked], *, lower: LowerStates, tokenizer
 
 
 def _hear_together(net: JudgeNet, asked: Sequence[Asked], *, lower: LowerStates, tokenizer: Tokenizer) -> list[Heard]:
-    with torch.autocast("cpu", dtype=torch.bfloat16):
+    with half_products():
         read, masks = read_all(net, [reading for reading, _ in asked], lower=lower)
         texts = [criterion.text for _, criteria in asked for criterion in criteria]
         criteria, criterion_mask, place = criteria_of(net, texts, lower=lower, tokenizer=tokenizer)
-        rows = torch.tensor([number for number, (_, ours) in enumerate(asked) for _ in ours])
-        columns = torch.tensor(place)
-        logits = net.grade(
-            read.rows(rows), (masks[0][rows], masks[1][rows]), criteria[columns], criterion_mask[columns]
-        )
+        rows = [number for number, (_, ours) in enumerate(asked) for _ in ours]
+        logits = grade_asked(net, read, masks, (criteria, criterion_mask), list(zip(rows, place, strict=True)))
+        of_row = torch.tensor(rows)
     return [
         Heard(
-            logits=_numbers(logits[rows == number]),
+            logits=_numbers(logits[of_row == number]),
             faults=np.array([float(criterion.names_fault) for criterion in asked[number][1]]),
             genuine=float(read.genuine[number]),
             # Half precision rounds the log-probabilities; they sum to 1 again.

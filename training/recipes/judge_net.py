@@ -28,7 +28,11 @@ LEVELS: Final = len(SCORE_LEVELS)  # 0, .25, .5, .75, 1
 MECHANISMS: Final = 3  # emotional reaction, interpretation, exploration
 MECHANISM_LEVELS: Final = 3  # 0, 1, 2
 WORD_SCALE: Final = 6.0  # word vectors are that much shorter than states
+OUTSIDE_SHARE: Final = 0.002  # of real replies below a bound, and above the other
 _FAR: Final = -1e4  # what a masked token's attention gets
+_LIKE_MOST: Final = 20.0  # where no place counts, a likeness is far below all others and must not drown them
+_WIDE: Final = 1e4  # a bound that nothing reaches
+_NARROWEST: Final = 0.02  # a count that hardly ever differs must not make a cliff
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +44,13 @@ class Read:
     mechanisms: Tensor  # [batch, 9]: log-probabilities, three levels of each mechanism
     genuine: Tensor  # [batch, 1]: logit of being an attempt at a reply
 
-    def rows(self, numbers: Tensor) -> Read:
-        """The readings with these numbers, in this order; a number may come again."""
-        return Read(self.states[numbers], self.summary[numbers], self.mechanisms[numbers], self.genuine[numbers])
-
 
 class JudgeNet(nn.Module):
     """Readings and criteria -> five logits per pair of them."""
+
+    lowest: Tensor
+    highest: Tensor
+    spread: Tensor
 
     def __init__(
         self, encoder: MiniLm, *, rank: int, first_layer: int, scale: float = 2.0, dropout: float = 0.1
@@ -63,10 +67,26 @@ class JudgeNet(nn.Module):
         self.summarise = nn.Linear(2 * WIDTH + 2 * STATE_WIDTH + len(SURFACE_NAMES), SUMMARY_WIDTH)
         self.mechanisms = nn.Linear(SUMMARY_WIDTH + len(SURFACE_NAMES), MECHANISMS * MECHANISM_LEVELS)
         self.genuine = nn.Linear(SUMMARY_WIDTH + len(SURFACE_NAMES), 1)
-        self.compare = nn.Linear(4 * STATE_WIDTH, STATE_WIDTH)
-        self.hidden = nn.Linear(3 * STATE_WIDTH + SUMMARY_WIDTH, STATE_WIDTH)
+        self.compare = nn.Linear(4 * STATE_WIDTH + 2, STATE_WIDTH)
+        # What a criterion says of itself ("no", "without") turns round what its words find in the reply.
+        self.turn, self.found = nn.Linear(STATE_WIDTH, STATE_WIDTH), nn.Linear(2 * STATE_WIDTH, STATE_WIDTH)
+        self.hidden = nn.Linear(4 * STATE_WIDTH + SUMMARY_WIDTH, STATE_WIDTH)
         self.level = nn.Linear(STATE_WIDTH, LEVELS)
         self.dropout = nn.Dropout(dropout)
+        # Between which counts of the surface real replies lie, and how far they spread; without `set_bounds` no bounds.
+        for name, value in (("lowest", -_WIDE), ("highest", _WIDE), ("spread", 1.0)):
+            self.register_buffer(name, torch.full((len(SURFACE_NAMES),), value))
+
+    def set_bounds(self, surfaces: Tensor) -> None:
+        """Take the bounds of `genuine` from the counts of real replies [replies, len(SURFACE_NAMES)]."""
+        lowest, highest = torch.quantile(surfaces, torch.tensor([OUTSIDE_SHARE, 1 - OUTSIDE_SHARE]), dim=0)
+        self.lowest, self.highest = lowest, highest
+        self.spread = surfaces.std(dim=0).clamp(min=_NARROWEST)
+
+    def outside(self, surface: Tensor) -> Tensor:
+        """By how many standard deviations counts [batch, S] lie outside the bounds, all together: [batch, 1]."""
+        over = functional.relu(surface - self.highest) + functional.relu(self.lowest - surface)
+        return (over / self.spread).sum(-1, keepdim=True)
 
     def lower_states(self, input_ids: Tensor, mask: Tensor) -> Tensor:
         """What the frozen layers make of ids and mask [batch, length]: [batch, length, WIDTH]; never trained."""
@@ -96,7 +116,8 @@ class JudgeNet(nn.Module):
             states=self.project(states) + self.project_words(words),
             summary=summary,
             mechanisms=by_mechanism.view(-1, MECHANISMS * MECHANISM_LEVELS),
-            genuine=self.genuine(heard),
+            # What no real reply looks like costs one a standard deviation, whatever the network makes of it.
+            genuine=self.genuine(heard) - self.outside(surface),
         )
 
     def criterion(self, states: Tensor, words: Tensor) -> Tensor:
@@ -105,19 +126,26 @@ class JudgeNet(nn.Module):
         return projected
 
     def grade(self, read: Read, masks: tuple[Tensor, Tensor], criteria: Tensor, criterion_mask: Tensor) -> Tensor:
-        """Row by row, a reading and a criterion -> logits [batch, LEVELS].
+        """Each reading by criteria of its own [readings, criteria, tokens, 2 * STATE_WIDTH] -> logits [..., LEVELS].
 
         `masks` are those of the reply's and of the other tokens; every criterion token looks at both apart.
         """
-        query, content = criteria[:, :, :STATE_WIDTH], criteria[:, :, STATE_WIDTH:]
-        likeness = query @ read.states.transpose(1, 2) / math.sqrt(STATE_WIDTH)
-        reply, context = (_attended(likeness, mask) @ read.states for mask in masks)
-        seen = torch.cat([content, reply, content * reply, context], dim=-1)
-        compared = functional.gelu(self.compare(seen))
-        asked = mean_pool(content, criterion_mask)
-        joined = torch.cat([_mean_and_highest(compared, criterion_mask), asked, read.summary], dim=-1)
+        readings, each, tokens, _ = criteria.shape
+        query, content = criteria[..., :STATE_WIDTH], criteria[..., STATE_WIDTH:]
+        flat = query.reshape(readings, each * tokens, STATE_WIDTH)
+        likeness = flat @ read.states.transpose(1, 2) / math.sqrt(STATE_WIDTH)
+        reply, context = ((_attended(likeness, mask) @ read.states).reshape(content.shape) for mask in masks)
+        nearest = [_highest(likeness, mask).reshape(*content.shape[:-1], 1) for mask in masks]
+        seen = torch.cat([content, reply, content * reply, context, *nearest], dim=-1)
+        mask = criterion_mask.reshape(readings * each, tokens)
+        compared = functional.gelu(self.compare(seen)).reshape(readings * each, tokens, STATE_WIDTH)
+        asked = mean_pool(content.reshape(readings * each, tokens, STATE_WIDTH), mask)
+        found = _mean_and_highest(compared, mask)
+        turned = self.found(found) * self.turn(asked).tanh()
+        summary = read.summary[:, None].expand(readings, each, SUMMARY_WIDTH).reshape(readings * each, SUMMARY_WIDTH)
+        joined = torch.cat([found, turned, asked, summary], dim=-1)
         logits: Tensor = self.level(functional.gelu(self.hidden(self.dropout(joined))))
-        return logits
+        return logits.reshape(readings, each, LEVELS)
 
 
 def _mean_and_highest(tokens: Tensor, mask: Tensor) -> Tensor:
@@ -129,6 +157,11 @@ def _mean_and_highest(tokens: Tensor, mask: Tensor) -> Tensor:
 def _attended(likeness: Tensor, mask: Tensor) -> Tensor:
     """[batch, tokens, length] -> how much each token looks at each place that counts."""
     return likeness.masked_fill(mask[:, None, :] == 0, _FAR).softmax(-1)
+
+
+def _highest(likeness: Tensor, mask: Tensor) -> Tensor:
+    """[batch, tokens, length] -> of each token the likeness to the nearest place that counts."""
+    return likeness.masked_fill(mask[:, None, :] == 0, _FAR).max(-1).values.clamp(min=-_LIKE_MOST, max=_LIKE_MOST)
 
 
 class ReadGraph(nn.Module):
@@ -174,7 +207,7 @@ class LevelGraph(nn.Module):
         """What the other two graphs gave, without padding -> [1, 5], sum 1: of an attempt at a reply."""
         read = Read(states, summary, mechanisms=summary, genuine=summary)
         whole = torch.ones_like(criterion_states[:, :, 0])
-        logits = self.net.grade(read, (reply_mask, 1 - reply_mask), criterion_states, whole)
+        logits = self.net.grade(read, (reply_mask, 1 - reply_mask), criterion_states[:, None], whole[:, None])[:, 0]
         return (logits / self.temperature).softmax(-1)
 
 

@@ -7,7 +7,7 @@ that the exported graph holds exactly these operations and low-rank updates can 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -131,3 +131,11 @@ def _renamed(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
             for part in ("weight", "bias"):
                 tensors[f"layers.{index}.{new}.{part}"] = stored[f"encoder.layer.{index}.{old}.{part}"]
     return tensors
+
+
+def padded(rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+    """Ids and mask [batch, longest], filled with 0."""
+    longest = max(map(len, rows))
+    ids = torch.tensor([[*row, *[0] * (longest - len(row))] for row in rows])
+    mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in rows])
+    return ids, mask

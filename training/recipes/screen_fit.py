@@ -1,12 +1,11 @@
 """Fit the screen's network to lines, and read texts with it: the torch part of the recipe `screen`.
 
-Both directions train together, each line on its own direction's three logits. The weights that are kept are a moving
-average over the steps: it costs nothing at run time and does the work of an ensemble.
+Both directions train together, each line on its own direction's three logits. The weights that are kept are an
+average over the steps (`averaged_steps`).
 """
 
 from __future__ import annotations
 
-import copy
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +22,9 @@ from rubric.serve.surface import softmax_by_direction
 from rubric.serve.texts import CONTENT_TOKENS, Window, clean
 from training.data.screen_lines import DIRECTIONS, LABELS, ScreenLine
 from training.data.screen_noise import Noise, company_of, varied
-from training.recipes.minilm import load_minilm, package_folder
+from training.recipes.averaged_steps import AveragedSteps
+from training.recipes.half_products import half_products
+from training.recipes.minilm import load_minilm, package_folder, padded
 from training.recipes.screen_net import LEVELS, ScreenNet, load_trained
 
 WARM_UP: Final = 0.06  # of all steps
@@ -71,42 +72,24 @@ def fit(
     net = ScreenNet(load_minilm(package_folder()), rank=config.rank, first_layer=config.first_layer)
     if start is not None:
         load_trained(net, start)
-    trained = [parameter for parameter in net.parameters() if parameter.requires_grad]
-    optimizer = torch.optim.AdamW(trained, lr=config.learning_rate, weight_decay=config.weight_decay)
-    steps = math.ceil(len(lines) / config.batch_lines) * config.epochs
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _rate(step, steps=steps))
-    averages = [parameter.detach().clone() for parameter in trained]
+    steps = AveragedSteps(
+        net,
+        rate=config.learning_rate,
+        weight_decay=config.weight_decay,
+        average_decay=config.average_decay,
+        steps=math.ceil(len(lines) / config.batch_lines) * config.epochs,
+        warm_up=WARM_UP,
+    )
     weights = {direction: _label_weights(lines, direction) for direction in DIRECTIONS}
     for epoch in range(config.epochs):
         net.train()
         losses = []
         for batch in _batches(_examples(lines, config, tokenizer=tokenizer, dice=dice), config, dice=dice):
             loss = _loss(net, batch, config=config, visitor=weights["visitor"], reply=weights["reply"])
-            optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            nn.utils.clip_grad_norm_(trained, 1.0)
-            optimizer.step()
-            schedule.step()
-            with torch.no_grad():
-                for average, parameter in zip(averages, trained, strict=True):
-                    average.lerp_(parameter, 1 - config.average_decay)
+            steps.take(loss)
             losses.append(loss.item())
         after_epoch(epoch, float(np.mean(losses)))
-    return _with_averages(net, averages)
-
-
-def _with_averages(net: ScreenNet, averages: Sequence[Tensor]) -> ScreenNet:
-    kept = copy.deepcopy(net)
-    trained = [parameter for parameter in kept.parameters() if parameter.requires_grad]
-    with torch.no_grad():
-        for parameter, average in zip(trained, averages, strict=True):
-            parameter.copy_(average)
-    return kept.eval()
-
-
-def _rate(step: int, *, steps: int) -> float:
-    """Up in a straight line, then down to a fiftieth."""
-    return min((step + 1) / max(1.0, WARM_UP * steps), max(0.02, 1 - step / steps))
+    return steps.averaged()
 
 
 def _label_weights(lines: Sequence[ScreenLine], direction: str) -> Tensor:
@@ -146,20 +129,12 @@ def _loss(net: ScreenNet, batch: Sequence[_Example], *, config: FitConfig, visit
     ids, mask = padded([example.ids for example in batch])
     labels = torch.tensor([example.label for example in batch])
     is_visitor = torch.tensor([example.is_visitor for example in batch])
-    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=config.uses_bfloat16):
+    with half_products(wanted=config.uses_bfloat16):
         logits = net(ids, mask).float()
     own = torch.where(is_visitor[:, None], logits[:, :LEVELS], logits[:, LEVELS:])
     weights = torch.where(is_visitor, visitor[labels], reply[labels])
     losses = nn.functional.cross_entropy(own, labels, reduction="none", label_smoothing=config.label_smoothing)
     return (losses * weights).sum() / weights.sum()
-
-
-def padded(batch: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
-    """Ids and mask [batch, longest], filled with 0."""
-    longest = max(map(len, batch))
-    ids = torch.tensor([[*one, *[0] * (longest - len(one))] for one in batch])
-    mask = torch.tensor([[1] * len(one) + [0] * (longest - len(one)) for one in batch])
-    return ids, mask
 
 
 @torch.no_grad()

@@ -6,7 +6,8 @@ import random
 import pytest
 
 from rubric.bank import load_bank
-from rubric.corpus.opposites import read_opposites
+from rubric.corpus.opposed import read_opposed_talks
+from rubric.corpus.opposites import OWN_OPPOSITES, read_opposites
 from rubric.corpus.pairs import read_relabels
 from rubric.corpus.records import Conversation, read_corpus
 from rubric.corpus.rubrics import levels_of, rubric_of
@@ -16,7 +17,7 @@ from rubric.score import Judgement, Score
 from training.data.judge_noise import NoReplies
 from training.data.judge_probes import FOLDER as PROBES
 from training.data.judge_probes import read_opposed as read_probe_sentences
-from training.data.judge_rows import JudgeTurn, corpus_turns, opposed_turns, read_opposed
+from training.data.judge_rows import JudgeTurn, corpus_turns, opposed_turns
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +27,8 @@ def conversations() -> tuple[Conversation, ...]:
 
 @pytest.fixture(scope="module")
 def turns(conversations: tuple[Conversation, ...]) -> list[JudgeTurn]:
-    return list(corpus_turns(conversations, relabels=read_relabels(), opposites=read_opposites()))
+    opposites = {**read_opposites(), **read_opposites(OWN_OPPOSITES)}
+    return list(corpus_turns(conversations, relabels=read_relabels(), opposites=opposites))
 
 
 def test_no_turn_of_the_examiners_author_comes_in(turns: list[JudgeTurn]) -> None:
@@ -81,18 +83,26 @@ def test_faults_are_what_the_bank_says_to_avoid(turns: list[JudgeTurn]) -> None:
     assert all((criterion.share < 0) is criterion.names_fault for criterion in asked if criterion.share)
 
 
-def test_opposed_sentences_have_the_level_of_what_holds() -> None:
-    lines = read_opposed()
-    row = next(opposed_turns(lines))
-    assert row.replies[0].levels[0] == float(lines[0].true == "criterion")
-    assert (row.criteria[0].text, row.criteria[0].opposite) == (lines[0].criterion, lines[0].opposite)
+def test_every_sentence_of_an_author_has_its_opposite(turns: list[JudgeTurn]) -> None:
+    own = [criterion for turn in turns for criterion in turn.criteria if criterion.is_own]
+    assert len(own) == len(read_opposites(OWN_OPPOSITES)) > 400
+    assert all(criterion.opposite and criterion.opposite != criterion.text for criterion in own)
+
+
+def test_both_sides_of_a_pair_are_asked_and_one_of_them_holds() -> None:
+    talks = read_opposed_talks()
+    for talk, row in zip(talks, opposed_turns(talks), strict=True):
+        assert [one.text for one in row.criteria] == [text for pair in talk.criteria for text in pair[:2]]
+        for number, reply in enumerate(row.replies):
+            sides = list(zip(reply.levels[::2], reply.levels[1::2], strict=True))
+            assert sides == [(1.0, 0.0) if truths[number] == "1" else (0.0, 1.0) for _, _, truths in talk.criteria]
 
 
 def test_nothing_of_the_probes_is_learned_from(turns: list[JudgeTurn]) -> None:
     probed = {one.reply for one in read_probe_sentences()} | {
         text for one in read_probe_sentences() for text in (one.criterion, one.opposite)
     }
-    learned = [*turns, *opposed_turns(read_opposed())]
+    learned = [*turns, *opposed_turns(read_opposed_talks())]
     assert PROBES.is_dir()
     assert not probed & {reply.text for turn in learned for reply in turn.replies}
     assert not probed & {criterion.text for turn in learned for criterion in turn.criteria}

@@ -55,6 +55,11 @@ def small_rows() -> ExaminerRows:
         graded.append(GradedReply(sample=worse, turn=1, side="worse", levels=(0, 1, 0)))
         others += [sample(f"zqx {kind} wvb {number}", conversation=name, kind=kind) for kind in KINDS]
     others += [sample("That is hard. How are you?", conversation="", kind=kind) for kind in ("counsel", "comfort")]
+    voice = [
+        sample(text, conversation="", kind="voice") for text in ("Poor you. How was it?", "It will pass, I think.")
+    ]
+    pairs.append(PairOfReplies(better=voice[0], worse=voice[1]))
+    others += voice
     known = frozenset(word for one in graded for word in words(one.sample.text))
     return ExaminerRows(pairs=tuple(pairs), graded=tuple(graded), others=tuple(others), known=known)
 
@@ -130,7 +135,10 @@ def test_rows_stay_within_their_fold_and_off_the_probes() -> None:
     replies = {one.sample.text: one.sample.conversation for one in rows.graded}
     group_of = {name: number for number, group in enumerate(groups) for name in group}
     moved = [one for one in rows.others if one.kind == "elsewhere"]
-    assert len(moved) == len(rows.pairs)
+    voices = [pair for pair in rows.pairs if pair.better.kind == "voice"]
+    assert len(moved) == len(rows.pairs) - len(voices)
+    assert len(voices) >= 400
+    assert all(pair in rows.within(groups[0]).pairs for pair in voices)
     assert all(replies[one.text] != one.conversation for one in moved)
     assert all(group_of[replies[one.text]] == group_of[one.conversation] for one in moved)
     assert {one.kind for one in rows.others} == set(KINDS) | (REPLIES - {"own"})

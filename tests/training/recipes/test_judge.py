@@ -27,9 +27,12 @@ from training.recipes.judge import (
     read_config,
     train,
 )
+from training.recipes.judge_batches import Batch, LowerStates
 from training.recipes.judge_figures import Heard, calibration_error, figures_of, fit_temperature, reward
-from training.recipes.judge_fit import Batch, JudgeFitConfig, LowerStates, fresh_net, padded
+from training.recipes.judge_fit import fresh_net
+from training.recipes.judge_fit_config import JudgeFitConfig
 from training.recipes.judge_net import JudgeNet, load_trained, trained_tensors
+from training.recipes.minilm import padded
 
 TINY = JudgeConfig(fit=JudgeFitConfig(rank=2, first_layer=5, epochs=1, batch_turns=4), opposed_times=1, folds=2)
 ASKS = AskedCriterion(text="Asks a question", opposite="Asks nothing at all", share=0.5, names_fault=False)

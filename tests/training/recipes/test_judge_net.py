@@ -95,7 +95,7 @@ def test_padded_batch_grades_as_one_by_one() -> None:
     asked = net.criterion(
         net.upper_states(net.lower_states(asked_ids, asked_mask), asked_mask), net.bare_words(asked_ids)
     )
-    logits = net.grade(read, (reply_mask, mask - reply_mask), asked, asked_mask)
+    logits = net.grade(read, (reply_mask, mask - reply_mask), asked[:, None], asked_mask[:, None])[:, 0]
     together = logits.softmax(-1)
     assert torch.allclose(together, alone, atol=1e-4)
 
@@ -194,3 +194,29 @@ def _run_exported(
     run = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     given = {name: tensor.numpy() for name, tensor in zip(names, inputs, strict=True)}
     return list(run.run(None, given))
+
+
+@torch.no_grad()
+def test_what_lies_outside_of_real_replies_is_less_genuine_by_its_standard_deviations() -> None:
+    net = _fresh()
+    inside = _read_inputs()
+    before = ReadGraph(net)(*inside)[3]
+    surface = inside[3]
+    net.set_bounds(surface + torch.linspace(-0.5, 0.5, 1_001)[:, None])
+    assert torch.equal(ReadGraph(net)(*inside)[3], before)
+    far = surface.clone()
+    far[0, 2] += 1.5
+    over = float(net.outside(far))
+    assert over == pytest.approx((1.5 - 0.499) / float(net.spread[2]), abs=0.02)
+    states, _, _, genuine = ReadGraph(net)(*inside[:3], far)
+    net.highest[2] = 1e4
+    assert float(ReadGraph(net)(*inside[:3], far)[3] - genuine) == pytest.approx(over, abs=1e-3)
+    assert states.shape[0] == 1
+
+
+def test_bounds_are_saved_and_come_back() -> None:
+    net, other = _fresh(), _fresh(seed=1)
+    net.set_bounds(torch.rand(50, net.lowest.shape[0]))
+    load_trained(other, trained_tensors(net))
+    assert torch.allclose(other.highest, net.highest, atol=1e-3)
+    assert torch.equal(JudgeNet(load_minilm(package_folder()), rank=8, first_layer=3).lowest < -1e3, torch.ones(14) > 0)

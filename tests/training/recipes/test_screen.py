@@ -16,7 +16,7 @@ from rubric.serve.texts import Window, open_tokenizer
 from training.data.screen_lines import ScreenLabel, ScreenLine, SpeakerDirection, SuiteItem, read_lines
 from training.data.screen_noise import Noise
 from training.recipes.encoder_export import SCREEN_WEIGHTS, WEIGHTS, load_screen
-from training.recipes.minilm import load_minilm, package_folder
+from training.recipes.minilm import load_minilm, package_folder, padded
 from training.recipes.screen import (
     CONFIG,
     CORPUS,
@@ -30,7 +30,7 @@ from training.recipes.screen import (
     train,
 )
 from training.recipes.screen_figures import Screen, figures
-from training.recipes.screen_fit import FitConfig, fit, padded, read_windows
+from training.recipes.screen_fit import FitConfig, fit, read_windows
 from training.recipes.screen_folds import by_threshold, family_key, folds_of, watch_threshold
 from training.recipes.screen_net import ScreenNet, load_trained, merged, trained_tensors
 from training.recipes.screen_surface import fit_surface
