@@ -187,8 +187,8 @@ def grade_asked(
 ) -> Tensor:
     """Logits of readings and criteria by their numbers: [asked, LEVELS]; `criteria` are states and mask.
 
-    Readings stand side by side with their criteria, since a copy of the states for every criterion costs more than all
-    the rest of a step.
+    Readings stand side by side with their criteria: a copy of the states for every criterion would be the largest thing
+    in a step.
     """
     of_reading: list[list[int]] = [[] for _ in range(len(read.summary))]
     places = []
