@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from tests.flows.guest import STORIES
-from tests.flows.product import RunningProduct
+from tests.flows.product import RunningProduct, wait_for
 
 RUNNING = {"queued", "running"}
 ENDED = re.compile(r"^(complete|stopped|failed|interrupted|blocked)$")
@@ -153,6 +153,26 @@ class ChatPage:
                 self.button("Stop").click(timeout=1_000)
                 break
         self.until_ended()
+
+    def another_answer(self, *, button: str, than: str) -> int:
+        """Ask for a sibling until one shows other words than these; returns how many there are then.
+
+        The safety check may end one before its first word, and offers to try again.
+        """
+        for siblings in range(2, 6):
+            self.button(button).click()
+            expect(self.reply).not_to_have_attribute("data-status", "blocked")
+            wait_for(
+                lambda: (
+                    self.text_of(self.reply) not in {"", than} or self.reply.get_attribute("data-status") == "blocked"
+                ),
+                timeout_s=60,
+                what="another answer begins",
+            )
+            if self.reply.get_attribute("data-status") != "blocked":
+                return siblings
+            button = "Try again"
+        raise AssertionError("the safety check ended four answers, one after another")
 
     def note_what_is_seen(self, **selectors: str) -> None:
         """From now on `has_seen(name)` says whether something that matches was ever on the page, however shortly."""

@@ -112,24 +112,24 @@ def test_answer_again_makes_a_sibling_and_thumbs_stay_with_theirs(
     shot(chat.page, "feedback")
     chat.button("Send feedback").click()
     chat.note_what_is_seen(running="article.row.reply[data-status=running]", stop=".stop-button")
-    chat.button("Answer again").click()
-    wait_for(lambda: chat.text_of(chat.reply) not in {"", first_laid_out}, timeout_s=60, what="another answer begins")
+    count = chat.another_answer(button="Answer again", than=first_laid_out)
     chat.stop()
     assert chat.has_seen("running")
     assert chat.has_seen("stop")
-    expect(chat.page.get_by_text("2/2")).to_be_visible()
+    expect(chat.page.get_by_text(f"{count}/{count}")).to_be_visible()
     expect(chat.button("Bad answer")).to_have_attribute("aria-pressed", "false")
     shot(chat.page, "siblings")
-    chat.button("Previous answer").click()
-    expect(chat.page.get_by_text("1/2")).to_be_visible()
+    for place in range(count - 1, 0, -1):
+        chat.button("Previous answer").click()
+        expect(chat.page.get_by_text(f"{place}/{count}")).to_be_visible()
     assert chat.source_of(chat.reply) == first_text
     expect(chat.button("Bad answer")).to_have_attribute("aria-pressed", "true")
     conversation = newest_conversation(product)
     siblings = Message.objects.filter(conversation=conversation, kind=MessageKind.REPLY).order_by("seq")
-    last_two = product.rows(lambda: list(siblings))[-2:]
-    assert [row.is_selected for row in last_two] == [True, False]
+    first_row, *others = product.rows(lambda: list(siblings))[-count:]
+    assert [first_row.is_selected, *(row.is_selected for row in others)] == [True, *[False] * (count - 1)]
     thumbs = Feedback.objects.filter(message__conversation=conversation).values_list("message", "value", "reasons")
-    assert product.rows(lambda: list(thumbs))[-1] == (last_two[0].pk, -1, ["repetitive"])
+    assert product.rows(lambda: list(thumbs))[-1] == (first_row.pk, -1, ["repetitive"])
 
 
 def test_broken_reply_keeps_its_text_and_can_be_tried_again(
@@ -145,10 +145,9 @@ def test_broken_reply_keeps_its_text_and_can_be_tried_again(
     expect(reply.get_by_text("broke off in the middle")).to_be_visible()
     shot(chat.page, "broken")
     product.until_served_anew(server)
-    chat.button("Try again").click()
-    wait_for(lambda: chat.text_of(chat.reply) not in {"", text}, timeout_s=60, what="another answer begins")
+    count = chat.another_answer(button="Try again", than=text)
     chat.stop()
-    expect(chat.page.get_by_text("2/2")).to_be_visible()
+    expect(chat.page.get_by_text(f"{count}/{count}")).to_be_visible()
 
 
 def test_help_opens_without_a_network(chat: ChatPage, watch: Watch, shot: Shot) -> None:

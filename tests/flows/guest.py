@@ -207,6 +207,16 @@ class Page:
             if finished["message"]["id"] == reply_id:
                 return finished
 
+    def begin_and_stop(self, reply_id: str) -> Event:
+        """The `reply.finished` of a reply that was stopped at its first words; the safety check may end one before."""
+        while True:
+            event = self.next()
+            if event["type"] == "reply.delta" and event["message_id"] == reply_id:
+                return self.stop(reply_id)
+            if event["type"] == "reply.finished" and event["message"]["id"] == reply_id:
+                assert event["message"]["status"] in {"complete", "blocked"}
+                return event
+
     def end(self, reply_id: str) -> Event:
         """The reply's `reply.finished`, by a stop where it still runs."""
         for event in self.seen:

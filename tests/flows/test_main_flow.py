@@ -218,7 +218,7 @@ def test_regenerating_keeps_every_sibling_and_its_rating(product: RunningProduct
         page.until("message.changed")
         for count in (2, 3):
             page.send(type="reply.regenerate", message_id=first)
-            again = page.stop(page.until("reply.delta")["message_id"])["message"]
+            again = page.begin_and_stop(page.until("reply.started")["message_id"])["message"]
             assert (again["sibling_count"], again["sibling_index"], again["selected"]) == (count, count - 1, True)
         page.send(type="reply.select", message_id=first)
         while not (changed := page.until("message.changed")["message"])["selected"] or changed["id"] != first:

@@ -42,8 +42,7 @@ def test_killed_engine_ends_the_reply_with_its_text_and_is_served_again(product:
         assert text == page.text_of(reply_id) == finished["message"]["text"]
         page.send(type="reply.regenerate", message_id=reply_id)
         retried = page.until("reply.started")["message_id"]
-        page.until("reply.delta", message_id=retried)
-        assert page.stop(retried)["message"]["sibling_count"] == 2
+        assert page.begin_and_stop(retried)["message"]["sibling_count"] == 2
 
 
 def test_hanging_engine_runs_into_the_deadline_and_the_text_stays(product: RunningProduct, stories: str) -> None:

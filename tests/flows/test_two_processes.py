@@ -99,8 +99,7 @@ def test_reply_of_a_killed_process_is_interrupted_with_its_text_and_retried_else
 
         here.send(type="reply.regenerate", message_id=reply_id)
         retried = here.until("reply.started")["message_id"]
-        here.until("reply.delta", message_id=retried)
-        here.stop(retried)
+        here.begin_and_stop(retried)
         siblings = product.rows(
             lambda: list(Message.objects.filter(parent=stored.parent).order_by("sibling_index").values_list("pk"))
         )
